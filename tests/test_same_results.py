@@ -101,7 +101,6 @@ def test_the_fits_that_no_table_of_columns_lists_are_those_that_are_stored():
 UNMET = {
     "of 100,000 clusters": ["not_drawn"],
     "in the column of methods": ["naive"],
-    "in a sentence of check()": ["rare"],
     "of a call that takes a function": ["no_same_decision", "studies_without_interval", "refits_failed"],
     "of a Bayesian model that is sampled for more than some seconds": [
         *("draws_agree", "incomplete_design", "selected", "unknown_joint", "hub", "divergent", "heavy", "outside"),

@@ -1,11 +1,14 @@
 """The verdict under the other readings of its question: on public verdicts, and where the truth is planted."""
 
+from math import nan
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import judgestats as js
 from judgestats.reporting.page_data import PageArguments, measure_all
+from judgestats.reporting.verdict_readings import VerdictReadings
 from judgestats.schema import preferences
 
 pytestmark = pytest.mark.usefixtures("_only_the_first_screen")
@@ -144,3 +147,15 @@ def test_clear_leads_and_reversals_are_said_and_a_worse_judge_is_seldom_named():
     assert sum("under “right in both orders” b is first" in text for text in in_data) >= 0.95 * len(in_data)
     equal = said({"a": 0.78, "b": 0.78}, {"a": 0.7, "b": 0.7}, 60, 5)
     assert sum(text.startswith("Use ") for text in equal) <= 3 + 3 * np.sqrt(60 * 0.05 * 0.95)
+
+
+def test_a_reading_without_estimates_is_named_and_is_none_of_those_under_which_a_judge_is_first():
+    rows = pd.DataFrame(
+        [(r, k, j, e, rank) for r, k, values in (
+            ("headline", "headline", (0.7, 0.6)), ("by item", "the same", (0.6, 0.7)), ("ranks", "another", (nan, nan)))
+         for j, e, rank in zip("gh", values, pd.Series(values).rank(ascending=False), strict=True)],
+        columns=["reading", "kind", "judge", "estimate", "rank"],
+    ).assign(conf_low=0.1, conf_high=0.9, best_set=True)  # fmt: skip
+    readings = VerdictReadings(rows, "share", "accuracy")
+    assert readings.in_words() == "Under 1 other reading of the data: g is first in 0"
+    assert readings.table()[1][2][:5] == ["ranks", "another", "no judge has an estimate", "n/a", "n/a"]

@@ -14,7 +14,7 @@ from judgestats.metrics.measure_registry import MeasureOptions
 from judgestats.metrics.multiverse import under_readings
 from judgestats.metrics.question_marks import marks_of
 from judgestats.reporting.card_questions import CardQuestion
-from judgestats.reporting.formatting import Form, noun, printed
+from judgestats.reporting.formatting import NOT_AVAILABLE, Form, noun, printed
 from judgestats.reporting.summary_parts import listed
 
 #: Judges whose readings a page has: of more, a reading takes seconds.
@@ -37,7 +37,7 @@ class VerdictReadings:
     @property
     def others(self) -> int:
         """Readings beside the headline."""
-        return int(self.rows["reading"].nunique()) - 1
+        return int(self.rows.loc[self.rows["rank"] == 1, "reading"].nunique()) - 1
 
     def against(self, judge: str, least: float = 0.0) -> pd.DataFrame:
         """The first judge of each reading in which `judge` is not first; of shares, by `least` or more."""
@@ -90,8 +90,9 @@ class VerdictReadings:
             alone = "yes" if (rows["best_set"] & rows["estimate"].notna()).sum() == 1 else "no"
             own = rows[rows["judge"] == judge].iloc[0]
             kind = "as above" if rows["kind"].iloc[0] == "headline" else str(rows["kind"].iloc[0])
-            names = listed(first["judge"].astype(str))
-            lines.append([str(reading), kind, names, self._text(first.iloc[0]), self._text(own), alone])
+            names = listed(first["judge"].astype(str)) or "no judge has an estimate"
+            best = self._text(first.iloc[0]) if len(first) else NOT_AVAILABLE
+            lines.append([str(reading), kind, names, best, self._text(own), alone])
         return ["reading", "question", "first", "its value", judge, "clear of all others"], lines
 
 
