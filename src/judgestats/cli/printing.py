@@ -108,10 +108,11 @@ def _parts(columns: Sequence[Sequence[str]], room: int) -> list[dict[int, int]] 
     word = [max(map(cell_len, _unbroken(column)), default=0) for column in columns]
     parts: list[list[int]] = [[]]
     for k in range(len(columns)):
-        if len(parts[-1]) > 1 and sum(word[i] + _GAP for i in parts[-1]) + word[k] > room:
+        if len(parts[-1]) > 1 and sum(word[i] + _GAP for i in parts[-1]) + word[k] + _GAP > room:
             parts.append([0])
         parts[-1].append(k)
-    widths = [_widths(part, word, whole, room - _GAP * (len(part) - 1)) for part in parts]
+    # rich 13 has a gap behind the last column, too
+    widths = [_widths(part, word, whole, room - _GAP * len(part)) for part in parts]
     if len(parts) > 1 and len({*columns[0][1:]}) < len(columns[0]) - 1:
         return None
     threads = (whole[k] > _LINES * w for part in widths if part for k, w in part.items())
