@@ -149,6 +149,7 @@ picture = js.plot.strategies(result)
 
 # %% by_condition
 # Six judges of LLMBar: how often each is right, under each of six prompts.
+asked_by = ["Vanilla", "CoT", "Metrics", "Reference", "Swap", "Swap_CoT"]
 result = js.gold_agreement(llmbar[llmbar["strategy"].isin(asked_by)], by="strategy")
 picture = js.plot.by_condition(result, "strategy", term="accuracy")
 
