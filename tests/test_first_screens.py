@@ -441,7 +441,8 @@ def check_judgebench(calls, summary):
     ends = re.fullmatch(
         rf"largest: {name[largest]}, \{100 * position[largest]:+.0f} points "
         r"\(simultaneous 95\u202f% interval \+([\d.]+) to \+([\d.]+)\); "
-        rf"clear of 0, but not of 10 points: {name[position.drop(apart).abs().idxmax()]}",
+        rf"clear of 0, but not of 10 points: {name[position.drop(apart).abs().idxmax()]}; "
+        rf"the interval of {name[largest]} alone is beyond 10 points",
         cards["biased"].detail,
     )
     low, high = float(ends[1]), float(ends[2])
