@@ -56,9 +56,6 @@ class Estimates(pd.DataFrame, metaclass=_AnyFrame):  # type: ignore[misc]
     def __reduce__(self) -> tuple[type[pd.DataFrame], tuple[pd.DataFrame]]:
         return pd.DataFrame, (self.copy(),)
 
-    def __reduce_ex__(self, protocol: object) -> tuple[type[pd.DataFrame], tuple[pd.DataFrame]]:
-        return self.__reduce__()
-
     def __repr__(self) -> str:
         """The columns that fit, the first in any case; what was left out; flags with their rows."""
         table, width = self.copy(), pd.get_option("display.width") or 80

@@ -178,3 +178,21 @@ def test_refusals():
             "give the right candidate",
         ),
     )
+
+
+@pytest.mark.parametrize("gold", [1, 1.0, True, "yes"])
+def test_right_and_wrong_beside_gold_are_those_of_accuracy(gold):
+    """However the gold is written: a verdict is right where it says what the gold says."""
+    calls = runs().assign(gold=gold)
+    right = js.accuracy(js.ratings(calls), by="run").query("term == 'accuracy'").set_index("run")["estimate"]
+    row = js.paired_differences(js.ratings(calls), "run").iloc[0]
+    assert (row["mean_other"], row["mean"]) == pytest.approx((right["v1"], right["v2"]))
+
+
+def test_a_cluster_that_differs_within_an_item_is_refused():
+    repeated = pd.concat([runs().assign(replicate=k) for k in (0, 1)])
+    refused(
+        DesignError,
+        (lambda: js.paired_differences(repeated, "run", cluster="replicate"), "differs within an item"),
+        (lambda: js.pass_at_k(repeated, 1, cluster="replicate", by="run"), "differs within an item"),
+    )

@@ -10,14 +10,14 @@ from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import gammaln
 
 from judgestats import flags
-from judgestats.counting.cells import ABOUT, cells
+from judgestats.counting.cells import ABOUT
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.estimate import SHARE, mean_over_clusters
 from judgestats.metrics.clustered import clustered_by
-from judgestats.metrics.correctness.scored_verdicts import scored
+from judgestats.metrics.correctness.scored_verdicts import mean_scores
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import estimates
 from judgestats.schema.columns import By, grouping
@@ -98,11 +98,9 @@ def pass_at_k(
     if not wanted or not all(isinstance(number, int | np.integer) and number >= 1 for number in wanted):
         raise DesignError(f"k={k!r} is no number of attempts. Allowed: whole numbers from 1, or a list of them.")
     study = Study.whole(ratings)
-    table, _ = scored(study, by, "pass_at_k")
     groups = list(dict.fromkeys(["judge", *grouping(by, study.names)]))
     column, dependent = clustered_by(study, groups, cluster, [*ABOUT], whole="item")
-    more = list(dict.fromkeys([*groups, *([column] if column else [])]))
-    items = cells(table, by=[c for c in more if c not in ("judge", *ABOUT)])
+    items, _ = mean_scores(study, groups, column, "pass_at_k")
     right = (items["mean"] * items["runs"]).to_numpy(dtype=float)
     if (np.abs(right - right.round()) > 1e-6).any() or (right > items["runs"]).any() or (right < 0).any():
         raise DesignError(

@@ -13,7 +13,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import stdtr
 
 from judgestats import flags, methods
-from judgestats.counting.cells import ABOUT, cells
+from judgestats.counting.cells import ABOUT
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
@@ -23,7 +23,7 @@ from judgestats.kernels.adjustment import holm
 from judgestats.kernels.proportions import clustered_tango
 from judgestats.metrics.bias.strategy_comparisons import mcnemar_test
 from judgestats.metrics.clustered import clustered_by
-from judgestats.metrics.correctness.scored_verdicts import scored
+from judgestats.metrics.correctness.scored_verdicts import mean_scores
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.paired import paired_cells
 from judgestats.metrics.scales import scales_apart, unmeasured
@@ -130,11 +130,9 @@ def paired_differences(
         raise DesignError("detect=0 would need infinitely many items. Give the difference to be shown.")
     study = Study.whole(frame)
     refuse_unknown(between, study.names, f"between={between!r} is not a column of the frame", "Columns")
-    table, share = scored(study, by, "paired_differences")
     groups = [g for g in dict.fromkeys(["judge", *grouping(by, study.names)]) if g != between]
     column, dependent = clustered_by(study, [*groups, between], cluster, [*ABOUT], whole="item")
-    more = list(dict.fromkeys([*groups, between, *([column] if column else [])]))
-    means = cells(table, by=[c for c in more if c not in ("judge", *ABOUT)])
+    means, share = mean_scores(study, [*groups, between], column, "paired_differences")
     levels = sorted(means[between].astype(str).unique())
     if len(levels) < 2:
         raise DesignError(f"{between!r} has one value ({', '.join(levels)}): there is nothing to compare.")
@@ -226,8 +224,6 @@ def _by_level(part: pd.DataFrame, between: str, column: str) -> _Levels:
     """The means of one group: a row for each thing, a column for each level."""
     about = [c for c in ABOUT if c != between]
     part = part.assign(**{between: part[between].astype(str)})
-    if part.duplicated([*about, between]).any():
-        raise DesignError(f"cluster={column!r} differs within an item. Name a column that items are nested in.")
     wide, missing = (
         part.pivot(index=about, columns=between, values=name).astype(float) for name in ("mean", "n_missing")
     )
